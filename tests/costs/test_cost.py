@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -193,6 +194,10 @@ def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
         read_config(str(tmp_path))
     file.write_text('{"model_type": "bert", "hidden_size": 30, "num_attention_heads": 4}')
     with pytest.raises(UnsupportedError, match="describes no model: The hidden size"):
+        cost_of(*read_config(str(tmp_path)))
+    empty = {"hidden_size": 0, "num_attention_heads": 2, "head_dim": 4, "num_hidden_layers": 1}
+    file.write_text(json.dumps({"model_type": "llama", **empty}))
+    with pytest.raises(UsageError, match="has no parameters: is its config"):
         cost_of(*read_config(str(tmp_path)))
     FNetConfig().save_pretrained(tmp_path)
     with pytest.raises(UnsupportedError, match="finds no attention heads"):

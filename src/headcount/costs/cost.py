@@ -296,6 +296,8 @@ def cost_of(
     except UnsupportedError as error:
         uncounted = str(error)
     parameters = sum(parameter.numel() for parameter in model.parameters())
+    if not parameters:
+        raise UsageError(f"{kind.__name__} has no parameters: is its config.json damaged?")
     costs = tuple(_site_cost(model, site, counted, dtype) for site in sites)
     serving = None
     if context is not None:

@@ -83,14 +83,14 @@ def open_processor(name: str | os.PathLike[str], reads: frozenset[str]) -> Any:
 
 
 def _require_spectrum(folder: Path) -> None:
-    """Refuse a feature extractor whose filters would fill the memory."""
+    """Refuse a feature extractor without filters, or whose filters would fill the memory."""
     path = folder / FILES[0]
     written = read_json(path, "feature extractor") if path.is_file() else None
     for key, most in LARGEST_SPECTRUM.items():
         value = written.get(key) if isinstance(written, Mapping) else None
-        if isinstance(value, int | float) and value > most:
+        if isinstance(value, int | float) and not 1 <= value <= most:
             raise UsageError(
-                f"The feature extractor of '{folder}' has {key} {value:,}, more than {most:,}: is "
+                f"The feature extractor of '{folder}' has {key} {value:,}, not 1 to {most:,}: is "
                 f"its {FILES[0]} damaged?"
             )
 
