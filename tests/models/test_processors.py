@@ -66,7 +66,8 @@ def test_rates_that_no_sound_has_are_refused(tmp_path: Path, rate: object) -> No
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("n_fft", 400_000_000), ("feature_size", 1e9), ("feature_size", 0)]
+    ("key", "value"),
+    [("n_fft", 400_000_000), ("feature_size", 1e9), ("feature_size", 0), ("chunk_length", 16_000)],
 )
 def test_filters_that_fill_the_memory_or_are_none_are_refused(
     tmp_path: Path, key: str, value: float

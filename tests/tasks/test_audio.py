@@ -105,6 +105,7 @@ GOOD = wav(tone("low"))
         (wav(np.full(800, 0.25)), "silent"),
         (wav(np.stack([tone("low"), -tone("low")], 1), bits=32, floats=True), "silent"),
         (wav(np.full(800, np.nan), bits=32, floats=True), "NaN or infinite"),
+        (wav(3e38 * np.sign(tone("low")), 11_025, bits=32, floats=True), "or too large"),
     ],
 )  # fmt: skip
 def test_a_broken_sound_is_one_sentence(tmp_path, data, message):

@@ -24,8 +24,13 @@ RATES = (1_000, 400_000)
 """Samples of a sound in a second, the fewest and the most."""
 LARGEST_SIDE = 16_384
 """Pixels of the longest side that images are made to have."""
-LARGEST_SPECTRUM = {"n_fft": 65_536, "feature_size": 4_096, "num_mel_bins": 4_096}
-"""What makes the matrix of a feature extractor large, which it builds when it is opened."""
+LARGEST_SPECTRUM = {
+    "n_fft": 65_536,
+    "feature_size": 4_096,
+    "num_mel_bins": 4_096,
+    "chunk_length": 1_800,
+}
+"""What makes the filters of a feature extractor large, or (seconds) what it makes of a sound."""
 
 
 class Processor(Protocol):

@@ -134,11 +134,12 @@ def read_sound(path: Path, rate: int) -> np.ndarray:
             f"'{path}' has {len(samples):,} samples, {len(samples) / before:.3f} s of sound: at "
             f"least {SHORTEST} s are needed."
         )
-    if not np.isfinite(samples).all():
-        raise UsageError(f"'{path}' has samples that are NaN or infinite.")
-    if (samples == samples[0]).all():
+    if np.isfinite(samples).all() and (samples == samples[0]).all():
         raise UsageError(f"'{path}' is silent: all its samples are {samples[0]:g}.")
-    return resample(samples, before, rate)
+    sound = resample(samples, before, rate)
+    if not np.isfinite(sound).all():
+        raise UsageError(f"'{path}' has samples that are NaN or infinite, or too large.")
+    return sound
 
 
 def encode_sounds(
