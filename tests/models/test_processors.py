@@ -67,7 +67,7 @@ def test_rates_that_no_sound_has_are_refused(tmp_path: Path, rate: object) -> No
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("n_fft", 400_000_000), ("feature_size", 1e9), ("feature_size", 0), ("chunk_length", 16_000)],
+    [("n_fft", 4e8), ("feature_size", 1e9), ("feature_size", True), ("chunk_length", 16_000)],
 )
 def test_filters_that_fill_the_memory_or_are_none_are_refused(
     tmp_path: Path, key: str, value: float
@@ -77,7 +77,7 @@ def test_filters_that_fill_the_memory_or_are_none_are_refused(
     WhisperFeatureExtractor().save_pretrained(tmp_path)
     file = tmp_path / "preprocessor_config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {key: value}))
-    with pytest.raises(UsageError, match=f"has {key} .*, not 1 to .* damaged"):
+    with pytest.raises(UsageError, match=f"has {key} .*, not [12] to .* damaged"):
         open_processor(tmp_path, frozenset({"input_features"}))
 
 

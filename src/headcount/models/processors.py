@@ -91,12 +91,15 @@ def _require_spectrum(folder: Path) -> None:
     """Refuse a feature extractor without filters, or whose filters would fill the memory."""
     path = folder / FILES[0]
     written = read_json(path, "feature extractor") if path.is_file() else None
+    written = written if isinstance(written, Mapping) else {}
     for key, most in LARGEST_SPECTRUM.items():
-        value = written.get(key) if isinstance(written, Mapping) else None
-        if isinstance(value, int | float) and not 1 <= value <= most:
+        value = written.get(key)
+        # a spectrum of one line is taken for sound, and filled up to a square
+        least = 2 if key == "feature_size" and "n_fft" in written else 1
+        if isinstance(value, int | float) and not least <= value <= most:
             raise UsageError(
-                f"The feature extractor of '{folder}' has {key} {value:,}, not 1 to {most:,}: is "
-                f"its {FILES[0]} damaged?"
+                f"The feature extractor of '{folder}' has {key} {value:,}, not {least} to "
+                f"{most:,}: is its {FILES[0]} damaged?"
             )
 
 
