@@ -67,6 +67,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "twice": ({"corpus": CORPUS + CORPUS[:1]}, "has the _id 'd1' twice"),
     "unknown query": ({"qrels": QRELS + "q9\td1\t1\n"}, "the query 'q9', which queries.jsonl"),
     "grade": ({"qrels": QRELS + "q1\td2\tgood\n"}, "'good', and a judgment is a whole number"),
+    "huge": ({"qrels": QRELS + f"q1\td2\t{'9' * 400}\n"}, "is a whole number up to 10,000"),
     "header": ({"qrels": "a\tb\tc\nq1\td1\t1\n"}, "no header line with query-id, corpus-id, score"),
     "empty": ({"qrels": "query-id\tcorpus-id\tscore\n"}, "has no rows"),
     "name": ({"name": "other"}, r"No dev.tsv, test.tsv or train.tsv in .* found other.tsv"),

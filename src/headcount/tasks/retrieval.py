@@ -15,6 +15,8 @@ from headcount.tasks.source import Source
 from headcount.tasks.task import Examples, Task
 
 KEYS = ("_id", "text")
+LARGEST = 10_000
+"""The grade of a judgment; sets in use have 1 to 4."""
 QRELS = ("query-id", "corpus-id", "score")
 
 
@@ -84,9 +86,12 @@ def _judged(path: Path, queries: dict[str, str], corpus: dict[str, str]) -> Exam
             raise UsageError(f"'{path}' has the query {short(query)}, which queries.jsonl has not.")
         try:
             value = int(grade)
+            if abs(value) > LARGEST:
+                raise ValueError
         except ValueError as error:
             raise UsageError(
-                f"'{path}' has the score {short(grade)}, and a judgment is a whole number."
+                f"'{path}' has the score {short(grade)}, and a judgment is a whole number up to "
+                f"{LARGEST:,}."
             ) from error
         grades = judged.setdefault(query, {})
         grades[places.setdefault(text, len(places))] = value
